@@ -15,7 +15,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep);
 
-our @EXPORT = qw($NODE_SETTINGS smart_node looks_for_nodes region_of lose_region lose_power start_again pid_of signal_came stop_walwriter answers is_gone same_answers index_is_sound state_of indexes_become becomes compaction_ends pgbench_script log_is_quiet);
+our @EXPORT = qw($NODE_SETTINGS smart_node looks_for_nodes region_of lose_region lose_power start_again fill_up pid_of signal_came stop_walwriter answers is_gone same_answers index_is_sound state_of indexes_become becomes compaction_ends pgbench_script log_is_quiet);
 
 # The price of a round trip is about that of an idle machine's loopback. The tests of trees on memory nodes are about those that
 # writers wait for; those of write-back turn it on.
@@ -175,6 +175,27 @@ sub same_answers
 	like($plan, qr/Index/, "$name: the plan uses an index");
 	is($node->safe_psql($database, $by_index . $query), $node->safe_psql($database, $by_heap . $query), $name);
 	return;
+}
+
+# fill_up(INSERT, FROM): a DO that repeats this statement, whose n grows from there by 10, until it has failed 300 times for want of
+# memory: nothing goes in any more, wherever inserts have come to their end.
+sub fill_up
+{
+	my ($insert, $from) = @_;
+
+	return "DO 'DECLARE
+			failed int := 0;
+			n int := $from;
+		BEGIN
+			WHILE failed < 300 LOOP
+				BEGIN
+					n := n + 10;
+					$insert;
+				EXCEPTION WHEN insufficient_resources THEN
+					failed := failed + 1;
+				END;
+			END LOOP;
+		END'";
 }
 
 # index_is_sound(NODE, DATABASE, INDEX, NAME): smart_index_check finds nothing, heap and index hold the same rows.

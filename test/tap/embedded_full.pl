@@ -38,19 +38,7 @@ sub meets_the_limit
 	# Filled to the last page: nothing goes in any more. What is there is read all the same, wherever inserts have come to their
 	# end, and VACUUM removes entries and makes room.
 	my $fill = rows('n', 'n + 9');
-	$node->safe_psql('postgres', "DO 'DECLARE
-			failed int := 0;
-			n int := 400001;
-		BEGIN
-			WHILE failed < 300 LOOP
-				BEGIN
-					n := n + 10;
-					INSERT INTO t $fill;
-				EXCEPTION WHEN insufficient_resources THEN
-					failed := failed + 1;
-				END;
-			END LOOP;
-		END'");
+	$node->safe_psql('postgres', fill_up("INSERT INTO t $fill", 400001));
 	same_answers($node, 'postgres', 'SELECT a FROM t ORDER BY b', "$name: nothing is missed when it is full");
 	$node->safe_psql('postgres', 'DELETE FROM t WHERE a % 10 = 0 OR a > 1000');
 	($status, undef, $err) = $node->psql('postgres', 'VACUUM t');

@@ -1,4 +1,4 @@
-# A small region with more sessions than it has segments of undo records for: nobody's insert fails, and what a crash leaves is undone.
+# More sessions than a small region has segments of undo records: no insert fails, and after a crash the indexes are sound.
 use strict;
 use warnings;
 
@@ -9,14 +9,20 @@ use Test::More;
 use SmartTest;
 
 my $SESSIONS = 20; # 16 MB have 8 segments
-my $node = smart_node('sessions', 'smart.embedded_max_size = \'16MB\'', 'autovacuum = off', 'fsync = off', 'max_connections = 50');
-my @sessions;
+my @SETTINGS = ('smart.embedded_max_size = \'16MB\'', 'autovacuum = off', 'fsync = off', 'max_connections = 50');
+my $TABLE = 'CREATE TABLE t (a int, b int); CREATE UNIQUE INDEX t_a ON t USING smart (a) WITH (resident = always);
+	CREATE INDEX t_b ON t USING smart (b) WITH (resident = always);';
+my $node = smart_node('sessions', @SETTINGS);
+my @sessions = begin_sessions($SESSIONS);
 
-$node->safe_psql('postgres', 'CREATE TABLE t (a int, b int); CREATE UNIQUE INDEX t_a ON t USING smart (a) WITH (resident = always);
-	CREATE INDEX t_b ON t USING smart (b) WITH (resident = always)');
-push @sessions, $node->background_psql('postgres', on_error_stop => 0) for 1 .. $SESSIONS;
+sub begin_sessions
+{
+	my ($count) = @_;
 
-# Each of them: an insert whose transaction has ended, and one that is open beside all others.
+	return map { $node->background_psql('postgres', on_error_stop => 0) } 1 .. $count;
+}
+
+# each_inserts(STATEMENT, NAME): each session runs it, with its own number for :i, and none fails.
 sub each_inserts
 {
 	my ($statement, $name) = @_;
@@ -36,6 +42,7 @@ sub each_inserts
 	is($failed, 0, "$name: every session inserts");
 	return;
 }
+$node->safe_psql('postgres', $TABLE);
 each_inserts('INSERT INTO t VALUES (:i, :i)', 'one after the other');
 each_inserts('BEGIN; INSERT INTO t SELECT 1000 + 100 * :i + g, g FROM generate_series(1, 50) g', 'all at once');
 each_inserts('COMMIT', 'the ends');
@@ -46,27 +53,18 @@ $_->{run}->finish for @sessions;
 start_again($node);
 is($node->safe_psql('postgres', 'SET enable_seqscan = off; SELECT count(*) FROM t WHERE a >= 0'), $SESSIONS * 51, 'after a crash');
 index_is_sound($node, 'postgres', $_, 'after a crash') for ('t_a', 't_b');
+log_is_quiet($node);
+$node->stop;
 
-# A full region, in which there is no segment for one more session: an index that may do without memory leaves it for that.
-$node->safe_psql('postgres', 'CREATE TABLE auto (a int); CREATE INDEX auto_a ON auto USING smart (a); INSERT INTO auto SELECT generate_series(1, 100)');
-@sessions = map { $node->background_psql('postgres', on_error_stop => 0) } 1 .. 7;
+# A full region has no room for one more segment: the index leaves memory, and no insert fails.
+$node = smart_node('full', @SETTINGS);
+$node->safe_psql('postgres', "$TABLE CREATE TABLE auto (a int); CREATE INDEX auto_a ON auto USING smart (a); INSERT INTO auto SELECT generate_series(1, 100)");
+@sessions = begin_sessions(7);
 each_inserts('INSERT INTO t VALUES (20000 + :i, :i)', 'those that have the other segments');
 my @others = @sessions;
 my $filler = $node->background_psql('postgres');
-$filler->query_safe(q{BEGIN; DO 'DECLARE
-		failed int := 0;
-		n int := 1000000;
-	BEGIN
-		WHILE failed < 300 LOOP
-			BEGIN
-				n := n + 10;
-				INSERT INTO t SELECT g, hashint4(g) FROM generate_series(n, n + 9) g;
-			EXCEPTION WHEN insufficient_resources THEN
-				failed := failed + 1;
-			END;
-		END LOOP;
-	END'});
-@sessions = map { $node->background_psql('postgres', on_error_stop => 0) } 1 .. $SESSIONS;
+$filler->query_safe('BEGIN; ' . fill_up('INSERT INTO t SELECT g, hashint4(g) FROM generate_series(n, n + 9) g', 1000000));
+@sessions = begin_sessions($SESSIONS);
 is(state_of($node, 'auto_a'), 'ready', 'a full region: the index has a tree');
 each_inserts('INSERT INTO auto VALUES (1000 + :i)', 'a full region');
 is(state_of($node, 'auto_a'), 'paged', 'a full region: it has left memory');

@@ -158,7 +158,7 @@ for my $end ('crash', 'cancel')
 }
 standby_is_right('after a crash');
 
-# All of it goes: there is no run; and comes again. To freeze, VACUUM waits for a page that is being written, which it passes by else.
+# All of it goes: there is no run; and comes again. VACUUM skips a page that another process has pinned, unless it freezes rows.
 compacted('nothing is left', 'UPDATE rows SET b = b + 1; DELETE FROM rows; VACUUM (FREEZE, INDEX_CLEANUP ON) rows');
 is(pages('run_entries + adds - removals'), 0, 'nothing is left');
 is_right('nothing is left');

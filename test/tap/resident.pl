@@ -274,13 +274,13 @@ $offset = -s $node->logfile;
 $node->start;
 fails('SET enable_seqscan = off; SELECT count(*) FROM made WHERE a > 0', 'XX00[12]', 'a damaged page');
 ok($node->wait_for_log(qr/smart index "made_a" has been rebuilt/, $offset), 'it is rebuilt by itself');
-# No query tells the worker of the index meanwhile.
+# Without a query in between, which would hide that it is rebuilt a second time.
 ok($node->wait_for_log(qr/smart index "made_a" has left memory/, $offset), 'and leaves memory');
 ok($node->poll_query_until('postgres', q{SELECT count(*) = 1 AND (SELECT state FROM smart_index_state WHERE index = 'made_a'::regclass) = 'paged' FROM made WHERE a = 3}), 'and without a tree again');
 is(sql('SET enable_seqscan = off; SELECT count(*) FROM made WHERE a > 0'), '4902', 'with all rows');
 index_is_sound($node, 'postgres', 'made_a', 'rebuilt');
 
-# It was damaged, and is no more: a worker that looks at all indexes, for the sake of another one, leaves it alone.
+# The damage is forgotten: a worker that looks at all indexes leaves this one alone.
 $offset = -s $node->logfile;
 foreach my $way ([ 'always', 'ready' ], [ 'never', 'paged' ])
 {

@@ -151,7 +151,7 @@ sub promoted_while_loading
 	$standby->stop;
 	return;
 }
-# The tree of an index that is dropped while the worker has its hands full is found after the promotion.
+# The index is dropped while the worker loads another one: its tree is collected after the promotion.
 $primary->safe_psql('postgres', 'CREATE TABLE large AS SELECT i AS id FROM generate_series(1, 400000) i; CREATE INDEX large_id ON large USING smart (id)');
 my ($worker, $offset);
 for my $attempt (1 .. 10)

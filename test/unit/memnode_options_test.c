@@ -117,7 +117,7 @@ test_refusals(void)
 	}
 }
 
-/* What a value of that many bytes does to a text that has no room for it. */
+/* A value that is too long is refused. */
 static void
 test_long_values(void)
 {
@@ -137,6 +137,13 @@ test_long_values(void)
 }
 
 static void
+put(FILE *file, const char *text)
+{
+	rewind(file);
+	CHECK(ftruncate(fileno(file), 0) == 0 && fputs(text, file) >= 0 && fflush(file) == 0);
+}
+
+static void
 test_file(void)
 {
 	char path[] = "/tmp/memnode_options_test.XXXXXX";
@@ -148,27 +155,17 @@ test_file(void)
 	if (file == NULL)
 		return;
 	(void) snprintf(config, sizeof(config), "--config=%s", path);
-	fputs("# of this host\n\n  size = 64M # in chunks\nname=node#1\n", file);
-	fflush(file);
-	/* What follows a blank is a comment; within a word it is not, and no name has one. */
-	CHECK(!READS(config) && strstr(problem, "line 4") != NULL);
-	CHECK(ftruncate(descriptor, 0) == 0);
-	rewind(file);
-	fputs("size = 64M # in chunks\nttl = 60\nadvertise = a.example:5\n", file);
-	fflush(file);
+	put(file, "# of this host\n\n  size = 64M # in chunks\nttl = 60\nadvertise = a.example:5\n");
 	CHECK(READS(config) && options.size == (uint64_t) 64 << 20 && options.ttl_s == 60);
 	/* Arguments win, wherever they stand. */
 	CHECK(READS("--ttl=90", config, "--advertise=b.example") && options.ttl_s == 90);
 	CHECK(strcmp(options.advertise_host, "b.example") == 0 && options.advertise_port[0] == '\0');
-	CHECK(ftruncate(descriptor, 0) == 0);
-	rewind(file);
-	fputs("ttl = 60\nconfig = other\n", file);
-	fflush(file);
+	/* Within a word # begins no comment, and a name must not have one. */
+	put(file, "ttl = 60\n\nname=node#1\n");
+	CHECK(!READS(config) && strstr(problem, "line 3") != NULL);
+	put(file, "ttl = 60\nconfig = other\n");
 	CHECK(!READS(config) && strstr(problem, "line 2: a file cannot name another one") != NULL);
-	CHECK(ftruncate(descriptor, 0) == 0);
-	rewind(file);
-	fputs("ttl\n", file);
-	fflush(file);
+	put(file, "ttl\n");
 	CHECK(!READS(config) && strstr(problem, "line 1: not NAME = VALUE") != NULL);
 	fclose(file);
 	unlink(path);

@@ -304,13 +304,15 @@ smart_meta_forget(Relation index)
 	index->rd_amcache = NULL;
 }
 
-static Buffer locked_last = InvalidBuffer;
+static Buffer locked_last = InvalidBuffer; /* by smart_meta_lock(), and perhaps released since */
 
 bool
 smart_meta_is_locked(void)
 {
+	/* If it was released the buffer may have another page by now. */
 	return BufferIsValid(locked_last) && !BufferIsLocal(locked_last) &&
-		   LWLockHeldByMe(BufferDescriptorGetContentLock(GetBufferDescriptor(locked_last - 1)));
+		   LWLockHeldByMe(BufferDescriptorGetContentLock(GetBufferDescriptor(locked_last - 1))) &&
+		   BufferGetBlockNumber(locked_last) == SMART_META_BLOCK;
 }
 
 Buffer

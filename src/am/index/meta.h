@@ -216,12 +216,12 @@ smart_meta_lose_journal(struct smart_meta *meta)
 }
 
 /*
- * Locks the metapage exclusively, and reads and checks it.  Errors as smart_meta_read().  As long as it is locked nothing may be asked
- * of the index that may read it again (state.h).
+ * Locks the metapage exclusively, and reads and checks it.  Errors: see smart_meta_read().  The caller must not use state.h before it
+ * has released the lock: that may read the metapage, and would wait for the caller itself.
  */
 extern Buffer smart_meta_lock(Relation index, struct smart_meta *meta);
 
-/* Has this process locked one?  For assertions. */
+/* Does this process hold such a lock?  For assertions. */
 extern bool smart_meta_is_locked(void);
 
 /* Puts a changed content, whose crc is set now, on a metapage that the caller has locked and WAL-logs. */

@@ -87,7 +87,7 @@ smart_state_amcache(Relation index)
 {
 	struct smart_amcache *cache = index->rd_amcache;
 
-	/* It may be read below, at any time that trees change. */
+	/* The metapage is read below if trees have changed. */
 	smart_assert(!smart_meta_is_locked());
 	if (cache != NULL && !smart_codec_current(smart_amcache_codec(cache)))
 		smart_meta_forget(index);

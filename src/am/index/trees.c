@@ -541,10 +541,7 @@ smart_tree_has_to_move(const struct smart_tree_info *info)
 	return closed;
 }
 
-/*
- * Nobody asks any more for the dead rows to which a tree's entries led.  Where there is a delta they are remembered by the journal,
- * which goes on.
- */
+/* Dead rows are remembered under the tree whose entries lead to them; with a delta, under the journal, which stays. */
 static void
 forget_dead_rows(uint64 tree)
 {

@@ -140,7 +140,7 @@ begin(struct compaction *compaction)
 	if (compaction->self->meta.tree == 0)
 		return false;
 	smart_chain_end(index, &compaction->self->tail, &compaction->cut);
-	/* Asked before the metapage is locked, since that reads it again if trees have changed. */
+	/* Before the lock: is_due() may read the metapage itself. */
 	smart_meta_read(index, meta);
 	run = meta->run;
 	if (!is_due(compaction, meta))

@@ -207,7 +207,7 @@ smart_region_promote(void)
 	if (!smart_server.shared->promoted)
 	{
 		smart_run_mark_renew(smart_server.region.fd, smart_server.run);
-		/* The worker that followed may not have seen what was dropped last, and looks no more. */
+		/* The worker that followed looks for orphans no more, and may have missed the last ones. */
 		smart_orphans_request_all();
 	}
 	smart_server.shared->promoted = true;

@@ -26,8 +26,8 @@ extern void smart_region_sign(void);
 
 /*
  * A server that was started as a standby is none any more: its region, from now on, may serve the next start after a
- * crash, as another server's.  Before a metapage names a tree of it; nothing if that is done.  Orphans of the time before
- * are looked for.
+ * crash, as another server's.  Before a metapage names a tree of it; nothing if that is done.  Requests a
+ * collection of orphans.
  */
 extern void smart_region_promote(void);
 

@@ -33,7 +33,7 @@
 #define REGION_PART         32
 
 static struct smart_undo_segment *segment; /* this backend's, or NULL */
-static bool surplus;                       /* and one more than there should be: until the transaction ends */
+static bool surplus;                       /* it is beyond the limit, and is released when the transaction ends */
 
 /* ---- what is durable in WAL ---- */
 
@@ -80,8 +80,8 @@ smart_wal_is_durable(XLogRecPtr end)
 /* ---- writing records ---- */
 
 /*
- * Claims a segment that has room, or whose records are durable, or makes one; if all that there may be are others', one more.
- * SMART_NO_SPACE, SMART_DISK_FULL: there is no room for it.
+ * Claims a segment that has room, or whose records are durable, or makes one; beyond the limit only if other clients own all
+ * segments.  SMART_NO_SPACE, SMART_DISK_FULL: the region has no room for one more.
  */
 static pg_noinline smart_status
 take_segment(void)
@@ -110,17 +110,15 @@ take_segment(void)
 			durable = Max(durable, least);
 			continue;
 		}
-		status = smart_undo_claim_new(&client->space, client->number, limit, &segment);
+		status = smart_undo_claim_new(&client->space, client->number,
+									  least == InvalidXLogRecPtr ? SMART_SEGMENT_MAX : limit, &segment);
 		if (status == SMART_OK)
 			break;
 		if (least == InvalidXLogRecPtr)
-		{
-			status = smart_undo_claim_new(&client->space, client->number, SMART_SEGMENT_MAX, &segment);
-			surplus = status == SMART_OK;
 			return status;
-		}
 		XLogFlush(least);
 	}
+	surplus = segment->number >= limit;
 	return SMART_OK;
 }
 

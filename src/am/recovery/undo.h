@@ -27,13 +27,15 @@ extern void smart_wal_is_durable(XLogRecPtr end);
 /*
  * Writes the record of an entry that is about to go into a tree, and sets its position.  others: the entry's row may
  * be of another transaction.  Does nothing where the row's table dies with the crash.  May flush WAL, and raise
- * errors; no lock of a leaf is held.  SMART_NO_SPACE, SMART_DISK_FULL: there is no room for it, and the entry must not go into the
- * tree.
+ * errors; no lock of a leaf is held.  SMART_NO_SPACE, SMART_DISK_FULL: nothing was written, as there is no room; then the entry
+ * must not go into the tree.
  */
 extern smart_status smart_undo_write(Relation index, struct smart_undo *undo, bool others);
 
-/* This backend ends and will insert nothing more; or its transaction has ended, and it may insert nothing for a while. */
+/* This backend ends and will insert nothing more. */
 extern void smart_undo_end(void);
+
+/* The transaction has ended.  A segment beyond the limit is released: another session may need it first. */
 extern void smart_undo_at_transaction_end(void);
 
 /*

@@ -126,8 +126,8 @@ smart_dead_rows_end(struct smart_dead_rows *self)
 }
 
 /*
- * VACUUM has removed the entries of dead rows from the index of this file, and may free their places from now on; or its tree is
- * no more.
+ * Forgets what is remembered for the index of this file.  VACUUM calls it when it has removed the entries of dead rows, before it frees
+ * their places; and whoever drops its tree.
  */
 extern void smart_dead_rows_forget(const smart_file *file);
 

@@ -161,7 +161,7 @@ enter_state(struct smart_rebuild *place, enum smart_rebuild_state state)
 		place->tree = place->side = place->base = place->older = 0;
 	place->older_leaf_size = 0;
 	place->spoiled = place->sealed = false;
-	/* Its journal was given up before. */
+	/* The damaged journal has been given up. */
 	if (state != SMART_REBUILD_WAITING)
 		place->damaged = false;
 	if (state != SMART_REBUILD_RUNNING)

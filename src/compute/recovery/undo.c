@@ -88,6 +88,7 @@ smart_undo_claim_new(struct smart_space *space, unsigned int client, unsigned in
 {
 	for (unsigned int number = 0; number < limit && number < SMART_SEGMENT_MAX; number++)
 	{
+		struct smart_undo_segment *made;
 		smart_status status;
 
 		if (segment_at(space->region, number) != NULL)
@@ -96,12 +97,15 @@ smart_undo_claim_new(struct smart_space *space, unsigned int client, unsigned in
 		if (status != SMART_OK)
 			return status;
 		/* Another client may have made it at the same time, and have it. */
-		*segment = segment_at(space->region, number);
-		if (claim(*segment, number, client))
+		made = segment_at(space->region, number);
+		if (claim(made, number, client))
 		{
-			if ((*segment)->used == 0)
+			if (made->used == 0)
+			{
+				*segment = made;
 				return SMART_OK;
-			give_up(*segment);
+			}
+			give_up(made);
 		}
 	}
 	return SMART_NO_SPACE;

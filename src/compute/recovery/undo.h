@@ -100,7 +100,7 @@ smart_undo_claim(const struct smart_region *region, unsigned int client, uint64_
 
 /*
  * The same with a segment that is made for it, if there are fewer than limit of them (at most SMART_SEGMENT_MAX).
- * SMART_NO_SPACE: there are so many; errors of smart_space_segment.
+ * SMART_NO_SPACE: there are so many; errors of smart_space_segment.  After an error *segment is as before.
  */
 extern smart_status smart_undo_claim_new(struct smart_space *space, unsigned int client, unsigned int limit,
 										 struct smart_undo_segment **segment);
